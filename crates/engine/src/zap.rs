@@ -79,7 +79,7 @@ impl Core {
 
     fn remove_vma(&mut self, mm: MmId, vma: usize) {
         self.mm.memory.mm_mut(mm).vmas[vma].mapped = false;
-        self.page_tables_free(mm, self.mm.memory.mm(mm).vmas[vma].range());
+        self.page_tables_free(mm, self.mm.memory.mm(mm).vmas[vma].range(), usize::MAX);
         if let Backing::File(file) = self.mm.memory.mm(mm).vmas[vma].backing {
             let is_other = |mapping: &FileMapping| (mapping.mm, mapping.vma) != (mm, vma);
             let mappings = &mut self.mm.memory.file_mut(file).mappings;

@@ -64,7 +64,8 @@ pub enum RegionAdvice {
     PageOut,
     /// The contents may be lost: pages are freed when memory is short, and then read as zeroes. A write keeps its page. Held pages are unchanged.
     Free,
-    /// The contents are not needed: pages and their slots are free when the call returns, and read as zeroes.
+    /// The contents are not needed: pages and their slots are free when the call returns, and read as zeroes. Page tables stay until the region is made
+    /// shorter, or dropped.
     DontNeed,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   resize_anon        the last mapping of its address space gets longer, or shorter by empty pages
+//!   free_page_tables   those of empty pages at its end are freed
 //!   madvise_dontneed   pages and slots are freed, and read as zeroes; not pages that a thread is reading
 //!   madvise_pageout    pages are swapped out now, used or not
 //!   madvise_willneed   swapped pages are read, and no task waits for them
@@ -45,6 +46,10 @@ impl Engine {
             return Err(ConfigError::Unknown(format!("empty pages from {pages} on in mapping {}", object.0)));
         }
         let grown = end.saturating_sub(mm.table.pages());
+        if end < old.end {
+            // Those that the caller has not freed a few at a time.
+            self.core.page_tables_free(mm_id, end.next_multiple_of(LEAF_PAGES)..old.end, usize::MAX);
+        }
         if grown > 0 {
             check_table("an address space", NodeKind::PageTable, end, &self.core.mm.memory.tables)?;
         }
@@ -65,6 +70,26 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Frees page tables of an anonymous mapping behind its first pages, `most` at a time, as munmap(2) frees those that lead to nothing else. The pages must be
+    /// empty ([`Engine::madvise_dontneed`]), and no access to the mapping may be in progress. Returns true if there are more of them.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the object is not such a mapping.
+    pub fn free_page_tables(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        kept: u64,
+        most: usize,
+    ) -> Result<bool, ConfigError> {
+        self.enter(task);
+        let (mm, vma) = self.anon_mapping(task, object)?;
+        let pages = self.core.mm.memory.mm(mm).vmas[vma].range();
+        // Mappings share no page table.
+        let pages = (pages.start + kept).next_multiple_of(LEAF_PAGES)..pages.end;
+        Ok(self.core.page_tables_free(mm, pages, most).is_some())
     }
 
     /// `madvise(MADV_DONTNEED)` on pages of an anonymous mapping: frees them and their slots. They then read as zeroes. Ends at the first page that a

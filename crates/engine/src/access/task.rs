@@ -241,7 +241,7 @@ impl Engine {
     }
 
     /// Pays what a task owes for `memory.high`, where that is the machine's to ask for ([`crate::Config::pays_on_request`]). At its end it says where the page is
-    /// now that the task has accessed last.
+    /// now that the task has accessed last, or was refused.
     pub fn pay(&mut self, task: TaskId, accessed: Access) -> Step {
         let mut current = self.enter(task);
         current.assert_idle();
@@ -549,9 +549,10 @@ impl Current<'_> {
         step
     }
 
-    /// How the access was served, unless paying has cost the page that was accessed.
+    /// How the access was served, unless paying has cost the page that was accessed, or its object has got shorter.
     pub(super) fn served_still(&self, access: Access, served: Served) -> Served {
-        let touched = || self.task.touched(self.core, access);
+        let is_there = self.task.check_access(access).is_ok();
+        let touched = || if is_there { self.task.touched(self.core, access) } else { Touched::Gone };
         match served {
             Served::Hit(_) => Served::Hit(touched()),
             Served::Minor(_) => Served::Minor(touched()),

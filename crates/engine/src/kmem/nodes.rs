@@ -3,7 +3,9 @@
 
 use crate::core::Core;
 use crate::kmem::INDEX_NODE_BYTES;
+use crate::memory::mm::Mm;
 use crate::memory::nodes::Node;
+use crate::memory::table::{LEAF_PAGES, Word};
 use crate::page_alloc::request::{Gfp, Request};
 use crate::page_cache::nodes_of;
 use crate::stat::Stat;
@@ -106,18 +108,27 @@ impl Core {
         }
     }
 
-    /// Frees the page tables of a mapping that is gone: none of them leads to another.
-    pub(crate) fn page_tables_free(&mut self, mm: MmId, pages: Range<u64>) {
+    /// Frees the page tables of empty pages that no mapping has any more, so many at most. Returns where others begin.
+    #[doc(alias = "free_pgtables")]
+    pub(crate) fn page_tables_free(&mut self, mm: MmId, pages: Range<u64>, most: usize) -> Option<u64> {
         let mut freed = Vec::new();
-        let nodes = &mut self.mm.memory.mm_mut(mm).nodes;
-        for page in pages.step_by(crate::memory::table::LEAF_PAGES as usize) {
-            if nodes.leaf(page).is_some() {
-                nodes.remove(page, |node| freed.push(node.pfn));
-            }
+        let Mm { nodes, table, .. } = self.mm.memory.mm_mut(mm);
+        let mut next = nodes.next_leaf(pages.clone());
+        while let Some(page) = next
+            && freed.len() < most
+        {
+            debug_assert!(
+                table.words(page..pages.end.min(page + LEAF_PAGES)).all(|word| word == Word::EMPTY),
+                "page table in use"
+            );
+            nodes.remove(page, |node| freed.push(node.pfn));
+            table.leaf_freed(page);
+            next = nodes.next_leaf(page + LEAF_PAGES..pages.end);
         }
         for pfn in freed {
             self.kmem_page_free(pfn, Stat::NrPageTablePages);
         }
+        next
     }
 }
 

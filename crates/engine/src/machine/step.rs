@@ -232,6 +232,8 @@ pub struct OomReport {
     pub bound: Option<(Nodemask, Nodemask)>,
     /// Pages on its lists: inactive anon, active anon, inactive file, active file, unevictable.
     pub lists: [u64; 5],
+    /// Pages of page tables, which lead to pages in memory and in swap.
+    pub page_tables: u64,
     /// Its pages that are being read, which can't be reclaimed before that has ended.
     pub being_read: u64,
     /// Pages of the whole machine that guards and unpolled reads hold. The engine knows of none: a machine that has them fills it in.
@@ -298,6 +300,9 @@ impl fmt::Display for OomReport {
         let unlisted = self.usage.saturating_sub(self.lists.iter().sum());
         if self.max.is_some() && unlisted > 0 {
             write!(f, ", {unlisted} on no list (in a CPU's batch, or isolated by a reclaimer)")?;
+        }
+        if self.page_tables > self.lists.iter().sum() {
+            write!(f, ", {} pages of page tables", self.page_tables)?;
         }
         if self.being_read > 0 {
             write!(f, ", {} of these still being read", self.being_read)?;
@@ -403,6 +408,7 @@ mod tests {
             max: Some(20),
             bound: None,
             lists: [4, 5, 0, 0, 0],
+            page_tables: 0,
             being_read: 0,
             held: 0,
             protected: 0,
@@ -440,6 +446,7 @@ mod tests {
                 max: None,
                 bound,
                 lists: [0, 9, 0, 0, 0],
+                page_tables: 0,
                 being_read: 0,
                 held: 0,
                 protected: 0,

@@ -323,6 +323,7 @@ impl Core {
             max,
             bound: None,
             lists,
+            page_tables: self.page_tables(max.map(|_| memcg)),
             being_read: being_read.count() as u64,
             held: 0,
             protected,
@@ -339,6 +340,15 @@ impl Core {
             attempts,
             unrelieved: None,
         }
+    }
+
+    /// Pages of page tables of a group and its descendants, or of the machine.
+    fn page_tables(&self, memcg: Option<MemcgId>) -> u64 {
+        let pages = match memcg {
+            Some(memcg) => self.mm.memcg_stat_now(memcg, Stat::NrPageTablePages),
+            None => self.mm.vmstat(Stat::NrPageTablePages),
+        };
+        pages as u64
     }
 
     /// Charges a page on behalf of who can't wait: at a limit it is passed over, which still counts as having met it.

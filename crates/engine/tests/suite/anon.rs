@@ -207,9 +207,15 @@ fn mapping_shrinks_by_empty_pages_alone_and_grows_with_zeroes() {
     heap.write(1500);
     assert!(heap.engine.resize_anon(heap.task, heap.object, 1000).is_err());
     assert_eq!(heap.dontneed(1000..2000), None);
+    let tables = |heap: &Heap| heap.engine.figures().vmstat(Stat::NrPageTablePages);
+    assert_eq!(tables(&heap), 4);
     heap.engine.resize_anon(heap.task, heap.object, 1000).unwrap();
+    assert_eq!(tables(&heap), 3);
     let beyond = Served::Failed(AccessError::BeyondObject { page: 1500, pages: 1000 });
     assert_eq!(heap.access(1500, true), beyond);
+    // What was refused may owe something all the same.
+    let refused = Access::new(heap.object, 1500, true);
+    assert_eq!(heap.engine.pay(heap.task, refused), Step::Done(Served::Hit(Touched::Gone)));
     assert!(heap.engine.resize_anon(heap.task, heap.object, 0).is_err());
     heap.engine.resize_anon(heap.task, heap.object, 5000).unwrap();
     for page in [1500, 4999] {
@@ -220,6 +226,31 @@ fn mapping_shrinks_by_empty_pages_alone_and_grows_with_zeroes() {
     let other = heap.engine.map_anon(heap.task, 10, Advice::Normal).unwrap();
     assert!(heap.engine.resize_anon(heap.task, heap.object, 10).is_err(), "another mapping is behind it");
     heap.engine.resize_anon(heap.task, other, 600).unwrap();
+    heap.engine.check_invariants();
+}
+
+#[test]
+fn page_tables_of_empty_pages_are_freed_a_few_at_a_time() {
+    let mut heap = Heap::new("mglru@6.12", 600_000);
+    let tables = |heap: &Heap| heap.engine.figures().vmstat(Stat::NrPageTablePages);
+    // The first takes a table of each of three levels, and the last one of two.
+    for (page, expected) in [(3, 3), (1500, 4), (1501, 4), (2000, 5), (300_000, 7)] {
+        heap.write(page);
+        assert_eq!(tables(&heap), expected, "after page {page}");
+    }
+    assert_eq!(heap.dontneed(1000..600_000), None);
+    assert_eq!(tables(&heap), 7);
+    for (are_more, expected) in [(true, 6), (true, 5), (false, 3), (false, 3)] {
+        assert_eq!(heap.engine.free_page_tables(heap.task, heap.object, 1000, 1), Ok(are_more));
+        assert_eq!(tables(&heap), expected);
+    }
+    heap.write(1500);
+    assert_eq!(tables(&heap), 4);
+    assert_eq!(heap.dontneed(0..600_000), None);
+    assert_eq!(heap.engine.free_page_tables(heap.task, heap.object, 0, 100), Ok(false));
+    assert_eq!(tables(&heap), 0);
+    assert_eq!(heap.engine.skip_empty(heap.task, heap.object, 0..600_000), Ok(600_000));
+    heap.write(3);
     heap.engine.check_invariants();
 }
 

@@ -667,6 +667,19 @@ impl LiveMachine {
         Ok(leaked)
     }
 
+    /// Frees the page tables of a region that lead only to pages from `kept` on, which are empty, in batches. No access to it may be in progress.
+    fn free_page_tables(&self, region: usize, kept: u64) -> Result<(), Error> {
+        loop {
+            let mut locked = self.lock()?;
+            let Space { owner, object, .. } = locked.regions.of(region).space;
+            let are_more = locked.engine.free_page_tables(owner, object, kept, AT_ONCE as usize)?;
+            locked.settle();
+            if !are_more {
+                return Ok(());
+            }
+        }
+    }
+
     /// Drops the last handle of a region. Its pages and slots are free when this returns, or when the last access in progress has ended. Accesses to a mapped
     /// region that may be in progress are the cache's own, and this waits for them.
     pub(crate) fn drop_region(&self, region: usize) -> Result<(), Error> {
@@ -695,6 +708,7 @@ impl LiveMachine {
             // A page under a leaked guard is unchanged, and keeps its place in the region.
             return Ok(());
         }
+        self.free_page_tables(region, 0)?;
         let mut locked = self.drain(self.lock()?)?;
         let Some(of) = locked.regions.open[region].take() else { return Ok(()) };
         locked.files.groups[of.group].of_closed += of.counts.sum();

@@ -690,6 +690,67 @@ fn slots_in_flight_are_free_when_pages_are_discarded() {
 }
 
 #[test]
+fn read_that_waits_while_its_region_gets_shorter_is_refused() {
+    type Call = fn(&Region, u64) -> Result<(), Error>;
+    let calls: [(&str, Call); 5] = [
+        ("read_at", |region, at| region.read_at(&mut [0; 16], at)),
+        ("page", |region, at| region.page(at / PAGE_SIZE).map(drop)),
+        ("read_batch", |region, at| region.read_batch(&mut [ReadAt { buf: &mut [0; 16], offset: at }])),
+        ("submit", |region, at| region.submit(vec![ReadAt { buf: &mut [0; 16], offset: at }])?.wait()),
+        ("reader", |region, at| region.reader()?.page(at / PAGE_SIZE).map(drop)),
+    ];
+    for (name, call) in calls {
+        let memory = builder((Backend::Threads, 2)).build().unwrap();
+        let region = memory.region(10_000 * PAGE_SIZE, RegionOptions::new()).unwrap();
+        let guard = region.page_mut(9_999).unwrap();
+        std::thread::scope(|scope| {
+            // It waits for the guard, and the read for it.
+            let cuts = scope.spawn(|| region.set_len(PAGE_SIZE));
+            std::thread::sleep(Duration::from_millis(20));
+            let reads = scope.spawn(|| call(&region, 5_000 * PAGE_SIZE));
+            std::thread::sleep(Duration::from_millis(20));
+            drop(guard);
+            cuts.join().unwrap().unwrap();
+            let read = reads.join().unwrap();
+            assert!(
+                matches!(read, Err(Error::BeyondEnd { .. } | Error::CutMeanwhile { .. })),
+                "{name}: {read:?}"
+            );
+        });
+        region.write_at(b"x", 0).unwrap();
+    }
+}
+
+#[test]
+fn page_tables_of_a_region_go_with_its_pages() {
+    let memory = builder((Backend::Threads, 2)).build().unwrap();
+    let tables = || {
+        let vmstat = memory.read("/proc/vmstat").unwrap();
+        let line = vmstat.lines().find_map(|line| line.strip_prefix("nr_page_table_pages "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let regions: Vec<Region> = (0..50)
+        .map(|_| memory.region(PAGE_SIZE, RegionOptions::new()).unwrap())
+        .inspect(|region| region.write_at(b"x", 0).unwrap())
+        .collect();
+    assert_eq!(tables(), 3 * 50);
+    drop(regions);
+    assert_eq!(tables(), 0);
+    let region = memory.region(60 << 20, RegionOptions::new()).unwrap();
+    (0..30).for_each(|at| region.write_at(b"x", at << 21).unwrap());
+    assert_eq!(tables(), 30 + 2);
+    region.set_len((10 << 21) + 1).unwrap();
+    assert_eq!(tables(), 11 + 2);
+    region.set_len(0).unwrap();
+    assert_eq!(tables(), 0);
+    region.set_len(100).unwrap();
+    region.write_at(b"x", 50).unwrap();
+    assert_eq!(tables(), 3);
+    drop(region);
+    assert_eq!(tables(), 0);
+}
+
+#[test]
 fn dont_need_discards_the_pages_that_are_whole_when_it_begins() {
     let held = Arc::new(Held::default());
     let silent = Arc::new(Silent { is_on: AtomicBool::new(false), held: Arc::clone(&held) });

@@ -31,6 +31,8 @@ const ROUNDS: usize = 120;
 const HELD: Duration = Duration::from_secs(2);
 /// Pages of a region at most.
 const PAGES_MOST: u64 = 40;
+/// Of a few: their words are in several arrays, of which some go when a region gets shorter.
+const PAGES_OF_LONG: u64 = 1200;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Act {
@@ -313,7 +315,8 @@ impl Generator {
 
     fn next(&mut self) -> Duel {
         loop {
-            let most = PAGE * self.draw.pick(&[1, 2, 3, 20, PAGES_MOST]);
+            let pages = self.draw.pick(&[1, 2, 3, 20, PAGES_MOST]);
+            let most = PAGE * if self.draw.once_in(20) { PAGES_OF_LONG } else { pages };
             let mut start = vec![Act::SetLen(most)];
             for _ in 0..self.draw.below(5) {
                 start.push(Act::Write(self.data(most)));

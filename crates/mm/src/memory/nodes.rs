@@ -16,6 +16,7 @@
 use crate::memory::sparse::Sparse;
 use crate::memory::table_memory::TableMemory;
 use crate::units::{MemcgId, Pfn};
+use std::ops::Range;
 
 /// The kind of tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -144,6 +145,22 @@ impl Nodes {
     #[inline(always)]
     pub fn has_leaf(&self, page: u64) -> bool {
         self.levels[0].nodes.get(self.number(0, page)) != Packed::NONE
+    }
+
+    /// Returns the first page of the first node of a page table's lowest level that has pages of a range. Node above node that is not there is skipped.
+    pub fn next_leaf(&self, pages: Range<u64>) -> Option<u64> {
+        let bits = self.kind.bits();
+        let mut page = pages.start >> bits << bits;
+        while page < pages.end {
+            if self.levels[1].nodes.get(self.number(1, page)) == Packed::NONE {
+                page = ((page >> (2 * bits)) + 1) << (2 * bits);
+            } else if self.has_leaf(page) {
+                return Some(page);
+            } else {
+                page += 1 << bits;
+            }
+        }
+        None
     }
 
     /// Returns whether all that is stored is page 0, for which an index needs no node.

@@ -547,6 +547,11 @@ impl Table {
         self.leaves[leaf as usize].contains(Leaf::EXISTS)
     }
 
+    /// The leaf of an empty page is freed: its upper entry leads to none.
+    pub fn leaf_freed(&mut self, page: u64) {
+        self.leaves[(page / LEAF_PAGES) as usize].remove(Leaf::EXISTS | Leaf::YOUNG);
+    }
+
     /// The non-leaf young bit: some page of the leaf was accessed since it was last cleared.
     pub fn is_leaf_young(&self, leaf: u64) -> bool {
         self.leaves[leaf as usize].contains(Leaf::YOUNG)

@@ -66,6 +66,7 @@ impl LiveMachine {
         if kept < before {
             drop(locked);
             self.discard(number, kept..before)?;
+            self.free_page_tables(number, kept)?;
             locked = self.drain(self.lock()?)?;
         }
         locked.engine.resize_anon(owner, object, pages)?;
