@@ -8,12 +8,10 @@
 //! its end. Syncs and writes have threads of their own: a write may wait until a task drops its guard, which may first await a sync. A thread starts when it
 //! is needed, and ends with the cache.
 
-use std::collections::VecDeque;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::error::Error;
@@ -21,101 +19,18 @@ use crate::file::{File, WriteAt};
 use crate::memory::Shared;
 use crate::pending::Reader;
 use crate::region::Region;
-use crate::sync::thread::{self, JoinHandle, Thread};
-use crate::sync::{Condvar, Mutex, MutexGuard, wait_at_most};
+use crate::sync::thread;
+use crate::sync::{Mutex, MutexGuard};
+use crate::works::{Sleeper, Works};
 
-/// Calls of a kind that are in progress at the same time: a few devices, and more would not make one faster.
-const THREADS_MAX: usize = 4;
-/// Deep enough for a step of reclaim; only a small part is ever touched.
-const STACK_BYTES: usize = 512 << 10;
 /// The thread that would have woken others may have ended.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-type Job = Box<dyn FnOnce() + Send>;
 
 /// Calls that no caller waits for, by kind.
 #[derive(Default)]
 pub(crate) struct Later {
     syncs: Arc<Works>,
     writes: Arc<Works>,
-}
-
-/// A queue, and threads.
-struct Works {
-    queue: Mutex<Queue>,
-    more: Condvar,
-}
-
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
-    threads: Vec<JoinHandle<()>>,
-    /// Threads that wait for a job.
-    idle: usize,
-    stops: bool,
-}
-
-impl Default for Works {
-    fn default() -> Works {
-        Works { queue: Mutex::default(), more: Condvar::new() }
-    }
-}
-
-impl Works {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Has a thread do something. If there is no thread and the system gives none, this one does it.
-    fn begin(self: &Arc<Works>, name: &str, job: Job) {
-        let mut queue = self.queue();
-        queue.jobs.push_back(job);
-        if queue.jobs.len() > queue.idle && queue.threads.len() < THREADS_MAX {
-            let works = Arc::clone(self);
-            let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
-            match builder.spawn(move || works.run()) {
-                Ok(thread) => queue.threads.push(thread),
-                Err(_) if queue.threads.is_empty() => {
-                    let job = queue.jobs.pop_back();
-                    drop(queue);
-                    job.into_iter().for_each(|job| job());
-                    return;
-                }
-                Err(_) => {}
-            }
-        }
-        drop(queue);
-        self.more.notify_one();
-    }
-
-    fn run(&self) {
-        let mut queue = self.queue();
-        loop {
-            if let Some(job) = queue.jobs.pop_front() {
-                drop(queue);
-                job();
-                queue = self.queue();
-            } else if queue.stops {
-                return;
-            } else {
-                queue.idle += 1;
-                wait_at_most(&self.more, queue, 60 * LOOK_AGAIN);
-                queue = self.queue();
-                queue.idle -= 1;
-            }
-        }
-    }
-
-    /// Ends all threads. The calling one ends when it returns.
-    fn end(&self) {
-        let mut queue = self.queue();
-        queue.stops = true;
-        let threads = std::mem::take(&mut queue.threads);
-        drop(queue);
-        self.more.notify_all();
-        let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
-        others.for_each(|thread| _ = thread.join());
-    }
 }
 
 impl Later {
@@ -131,14 +46,14 @@ struct Promise<T>(Mutex<Kept<T>>);
 
 struct Kept<T> {
     outcome: Option<T>,
-    waker: Option<Waker>,
+    awaits: Option<Sleeper>,
     /// The task does not await it any more.
     is_given_up: bool,
 }
 
 impl<T> Promise<T> {
     fn new(outcome: Option<T>) -> Arc<Promise<T>> {
-        Arc::new(Promise(Mutex::new(Kept { outcome, waker: None, is_given_up: false })))
+        Arc::new(Promise(Mutex::new(Kept { outcome, awaits: None, is_given_up: false })))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept<T>> {
@@ -152,14 +67,9 @@ impl<T> Promise<T> {
     fn keep(&self, outcome: T) {
         let mut kept = self.kept();
         kept.outcome = Some(outcome);
-        let waker = kept.waker.take();
+        let awaits = kept.awaits.take();
         drop(kept);
-        if let Some(waker) = waker
-            && let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake()))
-        {
-            // A waker that panics is its executor's problem. The drop of a payload may panic as well.
-            std::mem::forget(payload);
-        }
+        awaits.into_iter().for_each(Sleeper::wake);
     }
 }
 
@@ -200,30 +110,21 @@ impl<T: Send + 'static> Call<T> {
         self.promise.kept().outcome.is_some()
     }
 
-    /// Returns the outcome, if the call has ended. Otherwise the waker is called when it ends.
-    fn poll(&self, waker: &Waker) -> Poll<T> {
-        // Without the lock: a waker's clone is its executor's code.
-        let waker = waker.clone();
+    /// Returns the outcome, if the call has ended. Otherwise the sleeper is woken when it ends.
+    fn poll(&self, sleeper: Sleeper) -> Poll<T> {
         let mut kept = self.promise.kept();
         if let Some(outcome) = kept.outcome.take() {
             return Poll::Ready(outcome);
         }
-        let former = kept.waker.replace(waker);
+        let former = kept.awaits.replace(sleeper);
         drop(kept);
         drop(former);
         Poll::Pending
     }
 
     fn wait(self) -> T {
-        struct Unpark(Thread);
-        impl Wake for Unpark {
-            fn wake(self: Arc<Self>) {
-                self.0.unpark();
-            }
-        }
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
         loop {
-            match self.poll(&waker) {
+            match self.poll(Sleeper::Thread(thread::current())) {
                 Poll::Ready(outcome) => return outcome,
                 Poll::Pending => thread::park_timeout(LOOK_AGAIN),
             }
@@ -242,7 +143,7 @@ impl<T> Drop for Call<T> {
         if self.memory.machine.arena.is_of_this_process() {
             let mut kept = self.promise.kept();
             kept.is_given_up = true;
-            let dropped = (kept.waker.take(), kept.outcome.take());
+            let dropped = (kept.awaits.take(), kept.outcome.take());
             drop(kept);
             drop(dropped);
         }
@@ -368,7 +269,7 @@ impl Future for PendingSync {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.0.is_orphan() { Poll::Ready(Err(Error::Poisoned)) } else { self.0.poll(context.waker()) }
+        if self.0.is_orphan() { Poll::Ready(Err(Error::Poisoned)) } else { self.0.poll(Sleeper::of(context)) }
     }
 }
 
@@ -391,7 +292,7 @@ impl<B: Send + 'static> Future for PendingWrites<B> {
         if self.0.is_orphan() {
             return Poll::Ready((Err(Error::Poisoned), Vec::new()));
         }
-        self.0.poll(context.waker())
+        self.0.poll(Sleeper::of(context))
     }
 }
 

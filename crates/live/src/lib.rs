@@ -38,6 +38,7 @@ mod pending; // reads that are under way
 mod write; // writing through it
 mod batch; // several writes
 mod later; // syncs and writes that are awaited
+mod works; // threads for calls that wait
 mod region; // anonymous memory
 mod map; // anonymous memory by plain pointers
 mod paged; // accesses to pages without the engine

@@ -56,6 +56,7 @@ use crate::region::Inner as Region;
 use crate::stats::Histogram;
 use crate::storage::Storage;
 use crate::sync::{Condvar, Instant, Mutex, thread};
+use crate::works::Works;
 
 pub(crate) use compressed::Zpool;
 pub(crate) use files::{FileLimits, Opened, Unwritten};
@@ -92,6 +93,8 @@ pub(crate) struct LiveMachine {
     pub(crate) id: u64,
     /// Copies that are being made.
     moves: Moves,
+    /// Threads that call wakers.
+    pub(crate) wakers: Arc<Works>,
     pub(crate) limits: FileLimits,
     pub(crate) budget: Budget,
     pub(crate) guards: Guards,
@@ -248,6 +251,7 @@ impl LiveMachine {
             holds_by_cpu,
             id: IDS.fetch_add(1, Relaxed),
             moves: Moves::default(),
+            wakers: Arc::default(),
             limits,
             budget,
             guards: Guards::default(),

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pageout_engine::Pfn;
@@ -26,7 +26,8 @@ use crate::machine::{Accessed, PageOwner};
 use crate::memory::Shared;
 use crate::paged::Paged;
 use crate::region::Region;
-use crate::sync::thread::{self, Thread};
+use crate::sync::thread;
+use crate::works::Sleeper;
 
 /// More would hold more frames, and keep no device busier.
 pub(crate) const TOGETHER_MAX: usize = 32;
@@ -63,7 +64,7 @@ struct Landing {
     found: Vec<(usize, Found)>,
     /// Those that are not.
     left: usize,
-    waker: Option<Waker>,
+    awaits: Option<Sleeper>,
     /// The request was abandoned.
     is_given_up: bool,
 }
@@ -78,15 +79,15 @@ impl Flight {
         self.landing().left += 1;
     }
 
-    /// A page is present, or failed. Returns the waker to call, once no lock is held.
-    pub(crate) fn ends(&self, at: usize, found: Found) -> Option<Waker> {
+    /// A page is present, or failed. Returns who is to be woken, once no lock is held.
+    pub(crate) fn ends(&self, at: usize, found: Found) -> Option<Sleeper> {
         let mut landing = self.landing();
         landing.left -= 1;
         if landing.is_given_up {
             return None;
         }
         landing.found.push((at, found));
-        landing.waker.take()
+        landing.awaits.take()
     }
 
     /// The found pages are kept as copies: the pages may be written.
@@ -102,7 +103,7 @@ impl Flight {
     fn give_up(&self) {
         let mut landing = self.landing();
         landing.is_given_up = true;
-        let dropped = (landing.waker.take(), std::mem::take(&mut landing.found));
+        let dropped = (landing.awaits.take(), std::mem::take(&mut landing.found));
         // A waker may own anything: what its drop calls may need the engine's lock, whose holder may need this one.
         drop(landing);
         drop(dropped);
@@ -181,8 +182,7 @@ impl Reader {
 /// Reads of a file or a region in flight ([`File::submit`], [`Region::submit`]). As a future it is ready when all of them have ended; [`Pending::wait`]
 /// waits for that. If it is dropped before, its buffers are unchanged or partly filled.
 ///
-/// A waker may be called by a thread of the cache itself. While it runs, that thread does nothing else. A waker may read and write files of the cache, and drop
-/// its handles. It must not wait for pending reads or forget a file: these wait for that thread, and would wait without end.
+/// A waker is called by one of up to four threads for wakers. It may call the cache, and drop its handles. Others wait while four wakers run.
 #[must_use = "reads that nobody waits for leave their buffers as they are"]
 pub struct Pending<'a> {
     of: Reader,
@@ -241,7 +241,7 @@ impl<'a> Pending<'a> {
     /// Returns true if all possible reads have ended, so that [`Pending::wait`] does not wait. Copies present pages. The task that has polled last is still
     /// woken.
     pub fn is_ready(&mut self) -> bool {
-        match self.poll_all(None) {
+        match self.poll_all(|| None) {
             Poll::Ready(outcome) => {
                 // The waiting caller gets it.
                 self.error = outcome.err();
@@ -260,18 +260,11 @@ impl<'a> Pending<'a> {
         const LOOK_AGAIN: Duration = Duration::from_secs(1);
         /// Where a guard holds a page.
         const LOOK_FOR_GUARDS: Duration = Duration::from_millis(20);
-        struct Unpark(Thread);
-        impl Wake for Unpark {
-            fn wake(self: Arc<Self>) {
-                self.0.unpark();
-            }
-        }
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let memory = Arc::clone(self.of.memory());
         let machine = &*memory.machine;
         let mut guard_wait = machine.guard_wait();
         loop {
-            if let Poll::Ready(outcome) = self.poll_all(Some(&waker)) {
+            if let Poll::Ready(outcome) = self.poll_all(|| Some(Sleeper::Thread(thread::current()))) {
                 return outcome;
             }
             // The engine's own thread asks for the page, and does not know who waits for the guard.
@@ -292,19 +285,19 @@ impl<'a> Pending<'a> {
         self.missing.iter().map(page).find_map(|page| Some((page, self.of.written_frame(page)?)))
     }
 
-    /// Takes present pages, and begins the next ones. Without a waker, that of the last poll stays.
-    fn poll_all(&mut self, waker: Option<&Waker>) -> Poll<Result<(), Error>> {
+    /// Takes present pages, and begins the next ones. Without a sleeper, that of the last poll stays.
+    fn poll_all(&mut self, sleeper: impl Fn() -> Option<Sleeper>) -> Poll<Result<(), Error>> {
         loop {
             if self.of.is_poisoned() {
                 return Poll::Ready(Err(Error::Poisoned));
             }
-            // Without the lock: a waker's clone is its executor's code.
-            let waker = waker.cloned();
+            // Without the lock, as it may be a waker.
+            let sleeper = sleeper();
             let (found, left) = {
                 let mut landing = self.flight.landing();
                 let found = std::mem::take(&mut landing.found);
                 if found.is_empty() && landing.left > 0 {
-                    let former = waker.and_then(|waker| landing.waker.replace(waker));
+                    let former = sleeper.and_then(|sleeper| landing.awaits.replace(sleeper));
                     // Without the lock, as in `give_up`.
                     drop(landing);
                     drop(former);
@@ -366,7 +359,7 @@ impl Future for Pending<'_> {
     type Output = Result<(), Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_all(Some(context.waker()))
+        self.poll_all(|| Some(Sleeper::of(context)))
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::storage::failing::{Fate, Faults, Held, Request, When};
+use crate::works::THREADS_MAX;
 use crate::{Backend, Memory, Open};
 
 const PAGE: usize = 4096;

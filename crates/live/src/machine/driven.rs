@@ -1,7 +1,6 @@
 //! Misses that no thread waits for: the engine's own thread sees them through, whenever one may go on.
 
 use std::sync::{Arc, PoisonError};
-use std::task::Waker;
 use std::time::Duration;
 
 use pageout_engine::{Nanos, PAGE_SIZE, Step, TaskId, Wait};
@@ -94,9 +93,9 @@ impl LiveMachine {
         let driven: Vec<_> =
             inner.waiting.waiters.iter_mut().filter_map(|waiter| waiter.driven.take()).collect();
         drop(inner);
-        let wakers =
+        let woken =
             driven.into_iter().filter_map(|driven| driven.flight.ends(driven.at, Err(Error::Poisoned)));
-        wakers.for_each(Waker::wake);
+        woken.for_each(|sleeper| self.wakers.wake(sleeper));
     }
 }
 
@@ -233,7 +232,7 @@ impl Locked<'_> {
     /// A miss is over.
     fn land(&mut self, driven: Driven, found: Result<Held, Error>) {
         self.ended(&driven.miss);
-        let waker = driven.flight.ends(driven.at, found);
-        self.effects.to_wake.extend(waker);
+        let woken = driven.flight.ends(driven.at, found);
+        self.effects.to_wake.extend(woken);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::Waker;
 
 use pageout_engine::{CpuId, Engine, MemcgId, MmId, Nanos, ObjectId, Op, Pfn, TaskId, Wait};
 
@@ -19,6 +18,7 @@ use crate::ring::{Hits, Read, Ring};
 use crate::storage::Storage;
 use crate::sync::Mutex;
 use crate::sync::thread::Thread;
+use crate::works::Sleeper;
 
 /// State under the lock.
 pub(crate) struct Inner {
@@ -48,8 +48,8 @@ pub(super) struct Effects {
     pub(super) zeroes: Vec<Pfn>,
     /// Pages of mapped regions that leave memory, to be freed before the lock is released.
     pub(super) holes: Vec<(MmId, u64)>,
-    /// Wakers to be called when the lock is free: they may do anything.
-    pub(super) to_wake: Vec<Waker>,
+    /// Who is to be woken when the lock is free.
+    pub(super) to_wake: Vec<Sleeper>,
 }
 
 /// The files of the cache, and the groups on whose behalf they are accessed.

@@ -4,7 +4,6 @@
 //! ([`Locked::settle`]), and the thread that releases the lock copies the moved pages.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -84,6 +83,10 @@ impl<'a> Locked<'a> {
     pub(super) fn into_inner(mut self) -> MutexGuard<'a, Inner> {
         self.make_moves();
         self.make_zeroes();
+        if !self.effects.to_wake.is_empty() {
+            // The caller may sleep for long.
+            self.wake_service();
+        }
         count_lock(-1);
         self.inner.take().expect("it is held")
     }
@@ -105,7 +108,7 @@ impl Drop for Locked<'_> {
         if inner.effects.moves.is_empty() && inner.effects.to_wake.is_empty() || std::thread::panicking() {
             return;
         }
-        let (moves, wakers) =
+        let (moves, woken) =
             (std::mem::take(&mut inner.effects.moves), std::mem::take(&mut inner.effects.to_wake));
         self.machine.moves.begin(&moves);
         drop(inner);
@@ -113,13 +116,7 @@ impl Drop for Locked<'_> {
             one.make(&self.machine.arena);
             self.machine.moves.end(one);
         }
-        for waker in wakers {
-            // A waker that panics is its executor's problem: other waiting threads, and later actions, are not affected.
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                // The drop of a payload may panic as well.
-                std::mem::forget(payload);
-            }
-        }
+        woken.into_iter().for_each(|sleeper| self.machine.wakers.wake(sleeper));
     }
 }
 

@@ -172,6 +172,53 @@ fn waker_that_another_replaces_may_close_a_file() {
     poll_with_owners("replaces", u32::MAX);
 }
 
+/// Makes calls that wait for the cache's own threads when it wakes, once.
+struct Calls {
+    memory: Memory,
+    once: std::sync::Mutex<Option<(File, std::sync::mpsc::Sender<()>)>>,
+}
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        let Some((file, ends)) = self.once.lock().unwrap().take() else { return };
+        // More than may be dirty.
+        (0..128).for_each(|at| file.write_at(&[7; 65536], at * 65536).unwrap());
+        file.sync_data().unwrap();
+        self.memory.set_budget(10 << 20).unwrap();
+        let mut some = buffers(8, 4096);
+        file.submit(reads(&mut some, 0, 100 * 4096)).unwrap().wait().unwrap();
+        assert!(some.iter().all(|buf| buf[..] == [7; 4096]));
+        file.set_len(4096).unwrap();
+        file.forget().unwrap();
+        ends.send(()).unwrap();
+    }
+}
+
+#[test]
+fn waker_may_make_calls_that_wait() {
+    let (made, other) = (Made::new("calls", 4096 * PAGE), Made::new("calls-other", PAGE));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let path = (made.0.clone(), other.0.clone());
+    // A thread of its own: where this fails, it hangs, and so would the end of the cache.
+    std::thread::spawn(move || {
+        let memory = Memory::builder().budget(12 << 20).build().unwrap();
+        let file = memory.open(&path.0, Open::read().random()).unwrap();
+        let mut some = buffers(32, 9);
+        let mut pending = file.submit(reads(&mut some, 0, 4096)).unwrap();
+        let written = memory.open(&path.1, Open::read_write()).unwrap();
+        let once = std::sync::Mutex::new(Some((written, sender)));
+        let calls = Arc::new(Calls { memory: memory.clone(), once });
+        let waker = Waker::from(Arc::clone(&calls));
+        if Pin::new(&mut pending).poll(&mut Context::from_waker(&waker)).is_ready() {
+            waker.wake_by_ref();
+        }
+        while !pending.is_ready() {
+            std::thread::yield_now();
+        }
+    });
+    receiver.recv_timeout(Duration::from_secs(120)).expect("the cache hangs");
+}
+
 /// Panics when it wakes, and again when what it has panicked with is dropped.
 struct PanicsTwice;
 
