@@ -107,7 +107,7 @@ pub enum Error {
         /// Maximum number of guards: a quarter of all frames.
         most: u64,
     },
-    /// The file was shortened or reloaded, or the region was shortened, during this call. So its results are not of a single point in time. The same call
+    /// The file was shortened or reloaded, or the region got another length, during this call. So its results are not of a single point in time. The same call
     /// may be repeated.
     CutMeanwhile {
         /// The file, or the name of the region.
@@ -268,7 +268,7 @@ impl fmt::Display for Error {
             ),
             Error::CutMeanwhile { path } => write!(
                 f,
-                "{} was shortened or reloaded during the call; help: repeat the call",
+                "{} got another length, or was reloaded, during the call; help: repeat the call",
                 path.display()
             ),
             Error::TooLong { path, bytes, most } => {

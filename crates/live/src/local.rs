@@ -187,12 +187,11 @@ impl Locals {
 }
 
 impl Local {
-    /// Gives the words of files back whose handles are gone.
+    /// Gives the words of files back whose handles are gone: no other has their lines.
     fn give_back(&mut self, locked: &Locked<'_>) {
         if std::mem::replace(&mut self.closed, locked.files.closed) != locked.files.closed {
-            let is_gone = |of: &LocalFile| !locked.is_open(of.serial);
             let kept = self.files.iter_mut().chain(&mut self.regions);
-            kept.for_each(|of| _ = of.take_if(|of| is_gone(of)));
+            kept.for_each(|of| _ = of.take_if(|of| Arc::strong_count(&of.hits) == 1));
         }
     }
 }

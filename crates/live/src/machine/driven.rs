@@ -154,6 +154,10 @@ impl Locked<'_> {
                     {
                         return self.start_again_in(task, ROOM_SOON.max(Nanos(least.as_nanos() as u64)));
                     }
+                    let is_resizing = match of {
+                        PageOwner::Region(region) => self.regions.is_resizing(region),
+                        PageOwner::File(_) => false,
+                    };
                     match self.outcome(of, access.page, served) {
                         Outcome::Found(found) => {
                             let end = access.page * PAGE_SIZE + u64::from(access.wanted).min(PAGE_SIZE);
@@ -162,6 +166,12 @@ impl Locked<'_> {
                             step = self.engine.pay(task, access);
                         }
                         Outcome::Again => step = self.start_again(task),
+                        Outcome::Taken(_) if is_resizing => {
+                            // The one that changes the length waits for accesses, and not for a guard. Who polls makes the read again.
+                            let driven = self.waiter(task).driven.take().expect("it is driven");
+                            let error = Error::CutMeanwhile { path: self.path_of(of) };
+                            return self.land(*driven, Err(error));
+                        }
                         Outcome::Taken(_) => {
                             let (now, longest) = (self.now, self.machine().guard_wait);
                             let driven = self.waiter(task).driven.as_mut().expect("it is driven");

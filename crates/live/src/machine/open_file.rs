@@ -385,11 +385,6 @@ impl Locked<'_> {
         pages.find(|&(_, pfn)| arena.gate(pfn).is_written())
     }
 
-    /// Returns true if there is a handle of this number.
-    pub(crate) fn is_open(&self, serial: u64) -> bool {
-        self.files.open.iter().flatten().any(|of| of.has(serial)) || self.regions.has(serial)
-    }
-
     /// All objects of a file, which are to be closed.
     pub(crate) fn take_objects(&mut self, file: FileId) -> Vec<ObjectId> {
         let of = self.files.open[file.0 as usize].as_mut();

@@ -140,7 +140,6 @@ impl Regions {
     }
 
     /// Returns true if a call changes the length of a region.
-    #[cfg(test)]
     pub(crate) fn is_resizing(&self, region: usize) -> bool {
         self.get(region).is_some_and(|of| of.is_resizing)
     }
@@ -180,11 +179,6 @@ impl Regions {
             space.group
         })
         .collect()
-    }
-
-    /// Returns true if the region with this serial number has a handle.
-    pub(super) fn has(&self, serial: u64) -> bool {
-        self.open.iter().flatten().any(|of| of.serial == serial && !of.is_dropped)
     }
 }
 
@@ -689,12 +683,9 @@ impl LiveMachine {
             locked.regions.of_mut(region).is_ending = true;
             locked = self.wait_while(locked, |inner| inner.regions.of(region).busy > 0)?;
         }
-        locked.files.closed += 1;
         let of = locked.regions.of_mut(region);
         of.is_dropped = true;
-        let is_busy = of.busy > 0;
-        local::give_back(self, &locked);
-        if is_busy {
+        if of.busy > 0 {
             return Ok(());
         }
         drop(locked);
@@ -712,6 +703,9 @@ impl LiveMachine {
         let mut locked = self.drain(self.lock()?)?;
         let Some(of) = locked.regions.open[region].take() else { return Ok(()) };
         locked.files.groups[of.group].of_closed += of.counts.sum();
+        drop(of.counts);
+        locked.files.closed += 1;
+        local::give_back(self, &locked);
         if of.is_mapped {
             let mm = locked.files.groups[of.space.group].mm;
             locked.engine.sample_accessed_bits(mm, false);

@@ -722,6 +722,29 @@ fn read_that_waits_while_its_region_gets_shorter_is_refused() {
 }
 
 #[test]
+fn region_gets_longer_while_a_guard_and_a_read_of_its_page_wait() {
+    let memory = builder((Backend::Threads, 2)).build().unwrap();
+    let region = memory.region(100 * PAGE_SIZE, RegionOptions::new()).unwrap();
+    let mut guard = region.page_mut(0).unwrap();
+    let mut buf = [0];
+    let pending = region.submit(vec![ReadAt { buf: &mut buf, offset: 0 }]).unwrap();
+    std::thread::scope(|scope| {
+        let (began, region) = (Instant::now(), &region);
+        for pages in [200, 50, 300] {
+            // Neither of the guard's thread nor of others.
+            scope.spawn(move || region.set_len(pages * PAGE_SIZE)).join().unwrap().unwrap();
+            region.set_len((pages + 1) * PAGE_SIZE).unwrap();
+        }
+        let longest = memory.0.machine.guard_wait / 2;
+        assert!(began.elapsed() < longest, "it waited for the guard: {:?}", began.elapsed());
+    });
+    guard[0] = 9;
+    drop(guard);
+    pending.wait().unwrap();
+    assert_eq!(buf, [9]);
+}
+
+#[test]
 fn page_tables_of_a_region_go_with_its_pages() {
     let memory = builder((Backend::Threads, 2)).build().unwrap();
     let tables = || {
