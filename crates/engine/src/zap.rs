@@ -237,7 +237,7 @@ impl Core {
 
 impl State {
     /// The pages under the first table that exists among those of `pages`.
-    fn next_table(&self, mm: MmId, pages: Range<u64>) -> Option<Range<u64>> {
+    pub(crate) fn next_table(&self, mm: MmId, pages: Range<u64>) -> Option<Range<u64>> {
         let table = &self.memory.mm(mm).table;
         let leaves = pages.start / LEAF_PAGES..pages.end.div_ceil(LEAF_PAGES);
         let leaf = leaves.into_iter().find(|&leaf| pages.start < pages.end && table.leaf_exists(leaf))?;

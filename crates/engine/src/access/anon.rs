@@ -72,6 +72,22 @@ impl Engine {
         Ok(())
     }
 
+    /// Returns the first of these pages of an anonymous mapping that has a page table, or their end. Those before it are empty.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: the mapping has no such pages.
+    pub fn skip_empty(
+        &mut self,
+        task: TaskId,
+        object: ObjectId,
+        pages: Range<u64>,
+    ) -> Result<u64, ConfigError> {
+        let count = pages.end - pages.start;
+        let (mm, _, at) = self.anon_pages(task, object, pages.clone())?;
+        let start = at.start;
+        Ok(pages.start + self.core.mm.next_table(mm, at).map_or(count, |table| table.start - start))
+    }
+
     /// Frees page tables of an anonymous mapping behind its first pages, `most` at a time, as munmap(2) frees those that lead to nothing else. The pages must be
     /// empty ([`Engine::madvise_dontneed`]), and no access to the mapping may be in progress. Returns true if there are more of them.
     ///

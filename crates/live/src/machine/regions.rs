@@ -44,6 +44,8 @@ use crate::sync::{Instant, thread};
 const AT_ONCE: u64 = 64;
 /// The same for pages that are read or written by the call.
 const MOVED_AT_ONCE: u64 = 32;
+/// The same for pages without a page table, of which it looks at one in 512.
+const SKIPPED_AT_ONCE: u64 = 1 << 24;
 /// A thread that reads a page without a guard has ended its read by then.
 const LOOK_IS_LONG: Duration = Duration::from_millis(100);
 /// How often a thread that frees a page checks whether a device has read it.
@@ -517,6 +519,12 @@ impl LiveMachine {
             if page >= end {
                 return Ok(());
             }
+            let Space { owner, object, .. } = locked.regions.of(region.number).space;
+            let used = locked.engine.skip_empty(owner, object, page..end.min(page + SKIPPED_AT_ONCE))?;
+            if used > page {
+                page = used;
+                continue;
+            }
             let miss = locked.begin_region_access(region.number, page, Purpose::Advice)?;
             let (task, access) = (miss.hired.task, miss.access);
             let next = end.min(page + MOVED_AT_ONCE);
@@ -558,6 +566,14 @@ impl LiveMachine {
             }
             let Space { owner, object, .. } = locked.regions.of(region.number).space;
             let is_mapped = locked.regions.is_mapped(region.number);
+            let used = locked.engine.skip_empty(owner, object, page..end.min(page + SKIPPED_AT_ONCE))?;
+            if used > page && !is_mapped {
+                if advice == RegionAdvice::DontNeed {
+                    locked.regions.of_mut(region.number).unreadable.retain(|at| !(page..used).contains(at));
+                }
+                page = used;
+                continue;
+            }
             let mut next = end.min(page + AT_ONCE);
             let mut held = None;
             match advice {
@@ -638,6 +654,12 @@ impl LiveMachine {
         while page < pages.end {
             let mut locked = self.drain(self.lock()?)?;
             let Space { owner, object, .. } = locked.regions.of(region).space;
+            let used =
+                locked.engine.skip_empty(owner, object, page..pages.end.min(page + SKIPPED_AT_ONCE))?;
+            if used > page {
+                page = used;
+                continue;
+            }
             let next = pages.end.min(page + AT_ONCE);
             let held = locked.discard_pages((owner, object), page..next)?;
             locked.settle();

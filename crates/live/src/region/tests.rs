@@ -745,6 +745,33 @@ fn region_gets_longer_while_a_guard_and_a_read_of_its_page_wait() {
 }
 
 #[test]
+fn calls_on_a_large_region_take_the_time_of_its_used_pages() {
+    let memory =
+        Memory::builder().budget(24 << 20).swap_file(std::env::temp_dir(), 64 << 20).build().unwrap();
+    let (bytes, began) = (1 << 40, Instant::now());
+    let region = memory.region(bytes, RegionOptions::new()).unwrap();
+    for at in [1 << 30, 700 << 30, bytes - 3] {
+        region.write_at(b"xyz", at).unwrap();
+    }
+    let read = |at| {
+        let mut seen = [0; 3];
+        region.read_at(&mut seen, at).map(|()| seen).unwrap()
+    };
+    region.advise(RegionAdvice::Cold, 0..bytes).unwrap();
+    region.advise(RegionAdvice::PageOut, 0..bytes).unwrap();
+    region.prefetch(0..bytes).unwrap();
+    assert_eq!((read(1 << 30), read(bytes - 3)), (*b"xyz", *b"xyz"));
+    region.advise(RegionAdvice::DontNeed, 0..bytes - PAGE_SIZE).unwrap();
+    assert_eq!((read(1 << 30), read(700 << 30), read(bytes - 3)), ([0; 3], [0; 3], *b"xyz"));
+    region.set_len(bytes / 2).unwrap();
+    region.set_len(bytes).unwrap();
+    assert_eq!(read(bytes - 3), [0; 3]);
+    drop(region);
+    // Page by page, these are 1.6 billion.
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
 fn page_tables_of_a_region_go_with_its_pages() {
     let memory = builder((Backend::Threads, 2)).build().unwrap();
     let tables = || {
