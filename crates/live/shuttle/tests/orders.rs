@@ -450,12 +450,13 @@ fn budget_changes_beside_guards_and_readers() {
     let made = Made::new("budget");
     let path = made.0.clone();
     try_orders(move || {
-        let builder = Memory::builder().budget(8 * MIB).files(6 * MIB).policy("mglru@6.12");
+        let builder = Memory::builder().budget(10 * MIB).files(7 * MIB).policy("mglru@6.12");
         let memory = builder.backend(Backend::Threads).io_threads(1).build().unwrap();
         let file = memory.open(&path, Open::read().random().buffered(true)).unwrap();
         // The first frames are in use when pages of the file are read, and free later: those pages are at the end of memory, and have to move.
-        let region = memory.region(5 * MIB, RegionOptions::new()).unwrap();
-        region.write_at(&vec![1; 5 * MIB as usize], 0).unwrap();
+        let most = 6 * MIB;
+        let region = memory.region(most, RegionOptions::new()).unwrap();
+        region.write_at(&vec![1; most as usize], 0).unwrap();
         (0..PAGES).for_each(|page| check(&file.page(page).unwrap(), page));
         region.set_len(1).unwrap();
         let threads = [
@@ -468,7 +469,7 @@ fn budget_changes_beside_guards_and_readers() {
                 move || look(&file, 2, 60)
             }),
         ];
-        for budget in [7 * MIB, 8 * MIB, 6 * MIB + 512 * 1024, 8 * MIB] {
+        for budget in [9 * MIB, 10 * MIB, 8 * MIB + 512 * 1024, 10 * MIB] {
             let held = file.page(5).unwrap();
             memory.set_budget(budget).unwrap();
             check(&held, 5);
@@ -511,7 +512,7 @@ fn region_loses_no_write_while_others_evict() {
 fn compressed_pages_lose_no_write_while_they_are_written_back() {
     for (policy, io_threads) in [("mglru@6.12", 1), ("classic@6.8", 2)] {
         try_orders(move || {
-            let builder = Memory::builder().budget(8 << 20).files(4 << 20).policy(policy);
+            let builder = Memory::builder().budget(9 << 20).files(4 << 20).policy(policy);
             let builder = builder.swap_file(std::env::temp_dir(), 1 << 20).swap_buffered(true);
             let builder = builder.zswap(Zswap::lz4()).backend(Backend::Threads).io_threads(io_threads);
             let memory = builder.build().unwrap();
