@@ -152,7 +152,8 @@ impl Builder {
     /// Default: any size, for example 1 TiB in a budget of 64 MiB. The budget then pays for tables as they are used:
     ///
     /// - A table takes 4 KiB for each 2 MiB of a file in which a page is in memory, or was evicted recently. Pages far apart cost twice their size.
-    /// - The pages of a region that are used, or in swap, need page tables as well: 4 KiB for each 2 MiB, 4 KiB for each 1 GiB, and 4 KiB.
+    /// - Each region has page tables as well: 4 KiB for each 2 MiB and each 1 GiB in which a page was used, and 4 KiB. Its
+    ///   pages far apart cost three times their size.
     /// - Evictions are remembered as in the kernel. Groups of 64 pages of which none is in memory are forgotten if they are more than an eighth of the
     ///   frames. So up to an eighth of the budget remembers evictions of pages far apart.
     /// - 512 KiB and 32 bytes for each frame are reserved. Beyond these, tables take frames from pages ([`crate::Stats::table_frames`]).

@@ -79,7 +79,7 @@ impl Flight {
         self.landing().left += 1;
     }
 
-    /// A page is present, or failed. Returns who is to be woken, once no lock is held.
+    /// A page is present, or failed. Returns the thread or task to be woken, once no lock is held.
     pub(crate) fn ends(&self, at: usize, found: Found) -> Option<Sleeper> {
         let mut landing = self.landing();
         landing.left -= 1;

@@ -1,8 +1,8 @@
-//! Threads for calls that wait, and who is woken when one has ended.
+//! Threads for calls that wait, and for wakers.
 //!
-//! A thread starts when it is needed, and makes one call after the other, each from its beginning to its end. Threads that wait for reads are woken where these
-//! end. A waker is another's code, which may wait for the cache. So it is called by a thread for wakers: one of the cache's own threads, or of its users in the
-//! middle of a call, might be what it waits for.
+//! A thread starts when it is needed, and makes one call after the other, each from its beginning to its end. A thread that waits for a read is woken by the
+//! thread that ends it. A waker is the code of an executor, which may call the cache, and wait. The thread that ends the read might be the one that it waits for.
+//! So a thread for wakers calls it.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_secs(60);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Who waits for something to end.
+/// A thread or a task that waits for the end of a call.
 pub(crate) enum Sleeper {
     Thread(Thread),
     Task(Waker),
@@ -96,7 +96,7 @@ impl Works {
         self.more.notify_one();
     }
 
-    /// Wakes who waits for reads, wakers by a thread of these.
+    /// Wakes a thread, or has a thread of these call a waker.
     pub(crate) fn wake(self: &Arc<Works>, sleeper: Sleeper) {
         match sleeper {
             Sleeper::Thread(_) => sleeper.wake(),

@@ -167,7 +167,7 @@ impl Locked<'_> {
                         }
                         Outcome::Again => step = self.start_again(task),
                         Outcome::Taken(_) if is_resizing => {
-                            // The one that changes the length waits for accesses, and not for a guard. Who polls makes the read again.
+                            // The call that changes the length waits for accesses, and not for a guard. The next poll makes the read again.
                             let driven = self.waiter(task).driven.take().expect("it is driven");
                             let error = Error::CutMeanwhile { path: self.path_of(of) };
                             return self.land(*driven, Err(error));

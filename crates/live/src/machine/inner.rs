@@ -48,7 +48,7 @@ pub(super) struct Effects {
     pub(super) zeroes: Vec<Pfn>,
     /// Pages of mapped regions that leave memory, to be freed before the lock is released.
     pub(super) holes: Vec<(MmId, u64)>,
-    /// Who is to be woken when the lock is free.
+    /// Threads and tasks to be woken when the lock is free.
     pub(super) to_wake: Vec<Sleeper>,
 }
 
