@@ -472,7 +472,11 @@ impl LiveMachine {
         locked = self.await_change_of(locked, of)?;
         let (mut misses, mut outcome) = (Vec::new(), Ok(()));
         for (at, want) in wants.enumerate() {
-            // The lock was free between two steps of another one: the file may be forgotten.
+            // The lock was free between two steps of another one: the file may be forgotten, or change its length. A call that changes the length waits for
+            // accesses, so this one waits for it only if it has none.
+            if misses.is_empty() {
+                locked = self.await_change_of(locked, of)?;
+            }
             let mut miss = match locked.begin(of, want) {
                 Ok(miss) => miss,
                 Err(error) => {

@@ -167,3 +167,39 @@ fn store_during_an_eviction_is_lost_only_without_protection() {
     assert_eq!(lost_stores(false, 3_000, Duration::ZERO), 0);
     assert!(lost_stores(true, 3_000, Duration::from_secs(60)) > 0, "the test does not notice a lost store");
 }
+
+#[test]
+fn reads_of_a_region_into_another_do_not_begin_while_its_length_changes() {
+    const PAGE: usize = PAGE_SIZE as usize;
+    let memory = builder(16 * MIB).build().unwrap();
+    let region = memory.region(1200 * PAGE_SIZE, RegionOptions::new()).unwrap();
+    let map = memory.map_region(64 * PAGE_SIZE, MapOptions::new()).unwrap();
+    let stops = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stops.load(SeqCst) {
+                map.advise(RegionAdvice::PageOut, 0..map.len()).unwrap();
+                // SAFETY: nobody else uses the memory, which exists until the end of the scope.
+                let buf = unsafe { std::slice::from_raw_parts_mut(map.as_mut_ptr(), 32 * PAGE) };
+                for (at, four) in (0..).zip(buf.chunks_mut(4 * PAGE)) {
+                    let reads = (600 + 4 * at..).zip(four.chunks_mut(PAGE));
+                    let mut reads: Vec<_> =
+                        reads.map(|(page, buf)| crate::ReadAt { buf, offset: page * PAGE_SIZE }).collect();
+                    match region.read_batch(&mut reads) {
+                        Ok(()) | Err(Error::BeyondEnd { .. } | Error::CutMeanwhile { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            }
+        });
+        for round in 0..200 {
+            (600..632).for_each(|page| region.write_at(&[7; PAGE], page * PAGE_SIZE).unwrap());
+            region.advise(RegionAdvice::PageOut, 0..region.len()).unwrap();
+            thread::sleep(Duration::from_micros(round * 37 % 3000));
+            region.set_len(5 * PAGE_SIZE).unwrap();
+            region.set_len(1200 * PAGE_SIZE).unwrap();
+        }
+        stops.store(true, SeqCst);
+    });
+    check(&memory);
+}
