@@ -9,6 +9,7 @@
 //! is needed, and ends with the cache.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
@@ -45,7 +46,8 @@ impl Later {
 struct Promise<T>(Mutex<Kept<T>>);
 
 struct Kept<T> {
-    outcome: Option<T>,
+    /// The result of the call, or its panic: buffers are the code of the caller.
+    outcome: Option<std::thread::Result<T>>,
     awaits: Option<Sleeper>,
     /// The task does not await it any more.
     is_given_up: bool,
@@ -53,6 +55,7 @@ struct Kept<T> {
 
 impl<T> Promise<T> {
     fn new(outcome: Option<T>) -> Arc<Promise<T>> {
+        let outcome = outcome.map(Ok);
         Arc::new(Promise(Mutex::new(Kept { outcome, awaits: None, is_given_up: false })))
     }
 
@@ -64,12 +67,13 @@ impl<T> Promise<T> {
         self.kept().is_given_up
     }
 
-    fn keep(&self, outcome: T) {
+    /// Wakers are called by other threads: they may wait for a call of this thread's kind.
+    fn keep(&self, outcome: std::thread::Result<T>, wakers: &Arc<Works>) {
         let mut kept = self.kept();
         kept.outcome = Some(outcome);
         let awaits = kept.awaits.take();
         drop(kept);
-        awaits.into_iter().for_each(Sleeper::wake);
+        awaits.into_iter().for_each(|sleeper| wakers.wake(sleeper));
     }
 }
 
@@ -88,13 +92,12 @@ impl<T: Send + 'static> Call<T> {
         call: impl FnOnce() -> T + Send + 'static,
     ) -> Call<T> {
         let promise = Promise::new(None);
-        let kept = Arc::clone(&promise);
+        let (kept, wakers) = (Arc::clone(&promise), Arc::clone(&memory.machine.wakers));
         works.begin(
             name,
             Box::new(move || {
                 if !kept.is_given_up() {
-                    let outcome = call();
-                    kept.keep(outcome);
+                    kept.keep(catch_unwind(AssertUnwindSafe(call)), &wakers);
                 }
             }),
         );
@@ -114,7 +117,8 @@ impl<T: Send + 'static> Call<T> {
     fn poll(&self, sleeper: Sleeper) -> Poll<T> {
         let mut kept = self.promise.kept();
         if let Some(outcome) = kept.outcome.take() {
-            return Poll::Ready(outcome);
+            drop(kept);
+            return Poll::Ready(outcome.unwrap_or_else(|payload| resume_unwind(payload)));
         }
         let former = kept.awaits.replace(sleeper);
         drop(kept);
@@ -153,14 +157,14 @@ impl<T> Drop for Call<T> {
 /// A sync in progress ([`File::submit_sync_data`]). As a future it is ready when the sync has ended; [`PendingSync::wait`] waits for that. If it is dropped
 /// before, the sync is made or not.
 ///
-/// A waker is called by a thread of the cache, and may call the cache.
+/// Wakers: see [`crate::Pending`].
 #[must_use = "a sync that nobody waits for may not be made"]
 pub struct PendingSync(Call<Result<(), Error>>);
 
 /// Writes in progress ([`File::submit_writes`]). As a future it is ready when the writes have ended; [`PendingWrites::wait`] waits for that. Its output has
 /// the buffers. If it is dropped before, the writes are made or not.
 ///
-/// A waker is called by a thread of the cache, and may call the cache.
+/// Wakers: see [`crate::Pending`]. If a buffer panics when it is read, so does the call that waits for the writes.
 #[must_use = "writes that nobody waits for may not be made"]
 pub struct PendingWrites<B>(Call<(Result<(), Error>, Vec<B>)>);
 

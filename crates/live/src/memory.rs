@@ -515,6 +515,6 @@ impl Drop for Shared {
         // A waker that drops the last handle is called by one of them, which ends when it returns.
         let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
         others.for_each(|thread| _ = thread.join());
-        self.machine.wakers.end();
+        drop(self.machine.wakers.stop());
     }
 }

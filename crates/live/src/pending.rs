@@ -182,7 +182,8 @@ impl Reader {
 /// Reads of a file or a region in flight ([`File::submit`], [`Region::submit`]). As a future it is ready when all of them have ended; [`Pending::wait`]
 /// waits for that. If it is dropped before, its buffers are unchanged or partly filled.
 ///
-/// A waker is called by one of up to four threads for wakers. It may call the cache, and drop its handles. Others wait while four wakers run.
+/// A waker is called by one of up to four threads for wakers. It may call the cache, wait for the call, and drop handles. It must not wait for another waker, as
+/// an executor's `block_on` does: while four wakers wait, no other is called.
 #[must_use = "reads that nobody waits for leave their buffers as they are"]
 pub struct Pending<'a> {
     of: Reader,

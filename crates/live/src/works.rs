@@ -122,13 +122,19 @@ impl Works {
         }
     }
 
-    /// Ends all threads. The calling one ends when it returns.
-    pub(crate) fn end(&self) {
+    /// Has each thread end when it has nothing to do. Waits for none: what a waker waits for may be the caller's.
+    pub(crate) fn stop(&self) -> Vec<JoinHandle<()>> {
         let mut queue = self.queue();
         queue.stops = true;
         let threads = std::mem::take(&mut queue.threads);
         drop(queue);
         self.more.notify_all();
+        threads
+    }
+
+    /// Ends all threads. The calling one ends when it returns.
+    pub(crate) fn end(&self) {
+        let threads = self.stop();
         let others = threads.into_iter().filter(|thread| thread.thread().id() != thread::current().id());
         others.for_each(|thread| _ = thread.join());
     }

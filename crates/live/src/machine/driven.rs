@@ -23,6 +23,8 @@ pub(super) struct Driven {
     starts_again: bool,
     /// Time since when its page has a writer in place.
     taken_since: Option<Nanos>,
+    /// It does not count as an access, because the length of its region changes.
+    is_aside: bool,
     /// Its result, once it only has to pay.
     found: Option<Result<Held, Error>>,
 }
@@ -65,6 +67,7 @@ impl LiveMachine {
                 is_alone,
                 starts_again: false,
                 taken_since: None,
+                is_aside: false,
                 found: None,
             };
             locked.waiter(task).driven = Some(Box::new(driven));
@@ -112,6 +115,9 @@ impl Locked<'_> {
         let waiter = self.waiter(task);
         if waiter.driven.is_some() && std::mem::take(&mut waiter.is_woken) {
             self.waiting.timed.retain(|&(_, of)| of != task);
+            if !self.is_back(task) {
+                return true;
+            }
             let driven = self.waiter(task).driven.as_mut().expect("it is driven");
             let step = match std::mem::take(&mut driven.starts_again) {
                 true => self.start_again(task),
@@ -154,10 +160,6 @@ impl Locked<'_> {
                     {
                         return self.start_again_in(task, ROOM_SOON.max(Nanos(least.as_nanos() as u64)));
                     }
-                    let is_resizing = match of {
-                        PageOwner::Region(region) => self.regions.is_resizing(region),
-                        PageOwner::File(_) => false,
-                    };
                     match self.outcome(of, access.page, served) {
                         Outcome::Found(found) => {
                             let end = access.page * PAGE_SIZE + u64::from(access.wanted).min(PAGE_SIZE);
@@ -166,11 +168,9 @@ impl Locked<'_> {
                             step = self.engine.pay(task, access);
                         }
                         Outcome::Again => step = self.start_again(task),
-                        Outcome::Taken(_) if is_resizing => {
-                            // The call that changes the length waits for accesses, and not for a guard. The next poll makes the read again.
-                            let driven = self.waiter(task).driven.take().expect("it is driven");
-                            let error = Error::CutMeanwhile { path: self.path_of(of) };
-                            return self.land(*driven, Err(error));
+                        // The call that changes the length waits for accesses, and not for a guard.
+                        Outcome::Taken(_) if self.stands_aside(task, of) => {
+                            return self.start_again_in(task, TAKEN_LONG);
                         }
                         Outcome::Taken(_) => {
                             let (now, longest) = (self.now, self.machine().guard_wait);
@@ -199,6 +199,43 @@ impl Locked<'_> {
                     self.waiting.timed.push((at, task));
                     return self.wake_service();
                 }
+            }
+        }
+    }
+
+    /// Does not count a miss as an access to its region while the length changes. Returns whether it changes.
+    fn stands_aside(&mut self, task: TaskId, of: PageOwner) -> bool {
+        let PageOwner::Region(region) = of else { return false };
+        if !self.regions.is_resizing(region) {
+            return false;
+        }
+        self.waiter(task).driven.as_mut().expect("it is driven").is_aside = true;
+        self.region_access_ends(region);
+        true
+    }
+
+    /// A miss that stood aside is an access again, unless the length still changes or the region is gone. Returns whether the miss may go on.
+    fn is_back(&mut self, task: TaskId) -> bool {
+        let driven = self.waiter(task).driven.as_mut().expect("it is driven");
+        let (PageOwner::Region(region), serial) = driven.miss.of else { return true };
+        if !driven.is_aside {
+            return true;
+        }
+        match self.regions.access_again(region, serial) {
+            Some(true) => {
+                self.waiter(task).driven.as_mut().expect("it is driven").is_aside = false;
+                true
+            }
+            Some(false) => {
+                self.start_again_in(task, TAKEN_LONG);
+                false
+            }
+            None => {
+                // Its caller has given it up: a caller that waits has a handle.
+                let driven = self.waiter(task).driven.take().expect("it is driven");
+                let woken = driven.flight.ends(driven.at, Err(Error::Poisoned));
+                self.effects.to_wake.extend(woken);
+                false
             }
         }
     }

@@ -159,7 +159,7 @@ pub(super) enum Outcome<T> {
 /// An access in progress.
 pub(super) struct Miss {
     /// The owner of the page, and the serial number of the handle or region.
-    of: (PageOwner, u64),
+    pub(super) of: (PageOwner, u64),
     pub(super) hired: Hired,
     pub(super) access: Access,
     pub(super) step: Step,

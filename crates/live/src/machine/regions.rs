@@ -146,6 +146,13 @@ impl Regions {
         self.get(region).is_some_and(|of| of.is_resizing)
     }
 
+    /// Counts an access again that has stood aside. Returns false if the length of the region still changes, and `None` if the region has no handle.
+    pub(super) fn access_again(&mut self, region: usize, serial: u64) -> Option<bool> {
+        let of = self.open.get_mut(region)?.as_mut().filter(|of| of.serial == serial && !of.is_dropped)?;
+        of.busy += u32::from(!of.is_resizing);
+        Some(!of.is_resizing)
+    }
+
     /// The task in whose name hits on a region are reported to the engine, and its object.
     pub(super) fn hitter_of(&self, region: usize) -> Option<(TaskId, ObjectId)> {
         self.get(region).map(|of| (of.space.owner, of.space.object))
@@ -274,6 +281,11 @@ impl Locked<'_> {
         let object = self.engine.lend((space.owner, space.object), hired.task)?;
         let access = Access::new(object, page, matches!(purpose, Purpose::Write | Purpose::Overwrite));
         let of = self.regions.of_mut(region);
+        let is_of_resizer = purpose == Purpose::Write;
+        debug_assert!(
+            is_of_resizer || !of.is_resizing || of.busy > 0,
+            "an access begins while the length changes"
+        );
         of.busy += 1;
         of.counts.misses += u64::from(purpose != Purpose::Advice);
         let reads_before = self.transfers.device_reads;

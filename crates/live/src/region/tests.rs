@@ -727,13 +727,14 @@ fn region_gets_longer_while_a_guard_and_a_read_of_its_page_wait() {
     let region = memory.region(100 * PAGE_SIZE, RegionOptions::new()).unwrap();
     let mut guard = region.page_mut(0).unwrap();
     let mut buf = [0];
-    let pending = region.submit(vec![ReadAt { buf: &mut buf, offset: 0 }]).unwrap();
+    let mut pending = region.submit(vec![ReadAt { buf: &mut buf, offset: 0 }]).unwrap();
     std::thread::scope(|scope| {
         let (began, region) = (Instant::now(), &region);
-        for pages in [200, 50, 300] {
+        for pages in [200, 50, 300].into_iter().cycle().take(120) {
             // Neither of the guard's thread nor of others.
             scope.spawn(move || region.set_len(pages * PAGE_SIZE)).join().unwrap().unwrap();
             region.set_len((pages + 1) * PAGE_SIZE).unwrap();
+            assert!(!pending.is_ready());
         }
         let longest = memory.0.machine.guard_wait / 2;
         assert!(began.elapsed() < longest, "it waited for the guard: {:?}", began.elapsed());
@@ -742,6 +743,39 @@ fn region_gets_longer_while_a_guard_and_a_read_of_its_page_wait() {
     drop(guard);
     pending.wait().unwrap();
     assert_eq!(buf, [9]);
+}
+
+#[test]
+fn read_that_stands_aside_while_its_page_is_cut_is_refused() {
+    let memory = builder((Backend::Threads, 2)).build().unwrap();
+    let region = memory.region(100 * PAGE_SIZE, RegionOptions::new()).unwrap();
+    let guard = region.page_mut(50).unwrap();
+    let mut buf = [0];
+    let mut pending = region.submit(vec![ReadAt { buf: &mut buf, offset: 50 * PAGE_SIZE }]).unwrap();
+    std::thread::scope(|scope| {
+        // It waits for the guard.
+        let cuts = scope.spawn(|| region.set_len(10 * PAGE_SIZE));
+        let began = Instant::now();
+        while !memory.0.machine.lock().unwrap().regions.is_resizing(region.0.number) {
+            assert!(began.elapsed() < Duration::from_secs(60), "the region does not begin to get shorter");
+        }
+        assert!(!pending.is_ready(), "the page is held");
+        drop(guard);
+        cuts.join().unwrap().unwrap();
+    });
+    assert!(matches!(pending.wait(), Err(Error::BeyondEnd { .. } | Error::CutMeanwhile { .. })));
+    // The region is dropped while a read of it stands aside.
+    let guard = region.page_mut(5).unwrap();
+    let pending = region.submit(vec![ReadAt { buf: &mut buf, offset: 5 * PAGE_SIZE }]).unwrap();
+    std::thread::scope(|scope| {
+        let cuts = scope.spawn(|| region.set_len(1));
+        std::thread::sleep(Duration::from_millis(20));
+        drop(pending);
+        drop(guard);
+        cuts.join().unwrap().unwrap();
+    });
+    drop(region);
+    memory.0.machine.lock().unwrap().engine.check_invariants();
 }
 
 #[test]

@@ -219,6 +219,102 @@ fn waker_may_make_calls_that_wait() {
     receiver.recv_timeout(Duration::from_secs(120)).expect("the cache hangs");
 }
 
+/// Begins a sync when it wakes, and waits for it.
+struct Syncs(File, std::sync::mpsc::Sender<()>);
+
+impl Wake for Syncs {
+    fn wake(self: Arc<Self>) {
+        self.0.write_at(b"more", 0).unwrap();
+        self.0.submit_sync_data().wait().unwrap();
+        let _ = self.1.send(());
+    }
+}
+
+#[test]
+fn wakers_of_syncs_may_wait_for_syncs() {
+    let made = Made::new("syncs", PAGE);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read_write()).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for round in 0..20 {
+        file.write_at(&[round], 9).unwrap();
+        let waker = Waker::from(Arc::new(Syncs(file.clone(), sender.clone())));
+        let mut syncs: Vec<_> = (0..8).map(|_| file.submit_sync_data()).collect();
+        for sync in &mut syncs {
+            if Pin::new(sync).poll(&mut Context::from_waker(&waker)).is_ready() {
+                waker.wake_by_ref();
+            }
+        }
+        for _ in 0..8 {
+            receiver.recv_timeout(Duration::from_secs(60)).expect("a waker does not end");
+        }
+    }
+}
+
+/// Takes a lock of the program when it wakes.
+struct Locks(Arc<std::sync::Mutex<()>>, std::sync::mpsc::Sender<()>);
+
+impl Wake for Locks {
+    fn wake(self: Arc<Self>) {
+        let _ = self.1.send(());
+        drop(self.0.lock().unwrap());
+        let _ = self.1.send(());
+    }
+}
+
+#[test]
+fn cache_ends_while_a_waker_waits_for_its_last_owner() {
+    let made = Made::new("locks", 4096 * PAGE);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let next = || receiver.recv_timeout(Duration::from_secs(60)).expect("it hangs");
+    let (lock, ended) = (Arc::new(std::sync::Mutex::new(())), sender.clone());
+    let path = made.0.clone();
+    std::thread::spawn(move || {
+        let memory = Memory::builder().budget(8 << 20).build().unwrap();
+        let file = memory.open(&path, Open::read().random()).unwrap();
+        let locked = lock.lock().unwrap();
+        let mut some = buffers(32, 9);
+        let mut pending = file.submit(reads(&mut some, 0, 4096)).unwrap();
+        let waker = Waker::from(Arc::new(Locks(Arc::clone(&lock), sender.clone())));
+        if Pin::new(&mut pending).poll(&mut Context::from_waker(&waker)).is_ready() {
+            std::thread::spawn(|| waker.wake());
+        }
+        while !pending.is_ready() {
+            std::thread::yield_now();
+        }
+        drop((pending, file, memory));
+        drop(locked);
+        ended.send(()).unwrap();
+    });
+    (0..3).for_each(|_| next());
+}
+
+/// A buffer that can't be read.
+struct Panics;
+
+impl AsRef<[u8]> for Panics {
+    fn as_ref(&self) -> &[u8] {
+        assert!(std::thread::current().name() != Some("pageout-write"), "as a test");
+        &[7; 9]
+    }
+}
+
+#[test]
+fn buffer_that_panics_is_the_panic_of_its_caller_alone() {
+    let made = Made::new("panicking-buffer", 4096 * PAGE);
+    let memory = Memory::builder().budget(8 << 20).build().unwrap();
+    let file = memory.open(&made.0, Open::read_write().random()).unwrap();
+    for page in 0..12 {
+        // The page is not in memory: a thread of the cache makes the write.
+        let writes = file.submit_writes(vec![(Panics, page * 100 * 4096)]);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| writes.wait().0));
+        assert!(panicked.is_err());
+    }
+    let (outcome, buffers) = file.submit_writes(vec![([7; 9], 1500 * 4096)]).wait();
+    outcome.unwrap();
+    assert_eq!(buffers, [[7; 9]]);
+}
+
 /// Panics when it wakes, and again when what it has panicked with is dropped.
 struct PanicsTwice;
 
