@@ -44,8 +44,6 @@ use crate::sync::{Instant, thread};
 const AT_ONCE: u64 = 64;
 /// The same for pages that are read or written by the call.
 const MOVED_AT_ONCE: u64 = 32;
-/// The same for pages without a page table, of which it looks at one in 512.
-const SKIPPED_AT_ONCE: u64 = 1 << 24;
 /// A thread that reads a page without a guard has ended its read by then.
 const LOOK_IS_LONG: Duration = Duration::from_millis(100);
 /// How often a thread that frees a page checks whether a device has read it.
@@ -345,6 +343,16 @@ impl Locked<'_> {
         held
     }
 
+    /// Returns the first of these pages of a region that may be in use, their end, or where the caller goes on after it has released the lock. Pages before it are
+    /// empty.
+    fn skip_unused(&mut self, region: usize, pages: Range<u64>) -> Result<u64, Error> {
+        /// It looks at one in 512.
+        const AT_ONCE: u64 = 1 << 24;
+        let Space { owner, object, .. } = self.regions.of(region).space;
+        let end = pages.end.min(pages.start + AT_ONCE);
+        Ok(self.engine.skip_empty(owner, object, pages.start..end)?)
+    }
+
     /// A slot was written. A page that was discarded meanwhile may have gone to a batch, where nothing would look for it.
     pub(super) fn slot_was_written(&mut self, device: usize) {
         if self.regions.discarded_in_flight {
@@ -531,8 +539,7 @@ impl LiveMachine {
             if page >= end {
                 return Ok(());
             }
-            let Space { owner, object, .. } = locked.regions.of(region.number).space;
-            let used = locked.engine.skip_empty(owner, object, page..end.min(page + SKIPPED_AT_ONCE))?;
+            let used = locked.skip_unused(region.number, page..end)?;
             if used > page {
                 page = used;
                 continue;
@@ -578,7 +585,7 @@ impl LiveMachine {
             }
             let Space { owner, object, .. } = locked.regions.of(region.number).space;
             let is_mapped = locked.regions.is_mapped(region.number);
-            let used = locked.engine.skip_empty(owner, object, page..end.min(page + SKIPPED_AT_ONCE))?;
+            let used = locked.skip_unused(region.number, page..end)?;
             if used > page && !is_mapped {
                 if advice == RegionAdvice::DontNeed {
                     locked.regions.of_mut(region.number).unreadable.retain(|at| !(page..used).contains(at));
@@ -666,8 +673,7 @@ impl LiveMachine {
         while page < pages.end {
             let mut locked = self.drain(self.lock()?)?;
             let Space { owner, object, .. } = locked.regions.of(region).space;
-            let used =
-                locked.engine.skip_empty(owner, object, page..pages.end.min(page + SKIPPED_AT_ONCE))?;
+            let used = locked.skip_unused(region, page..pages.end)?;
             if used > page {
                 page = used;
                 continue;

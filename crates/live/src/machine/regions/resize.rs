@@ -4,10 +4,7 @@ use std::ops::Range;
 
 use pageout_engine::{ObjectId, PAGE_SIZE, TaskId};
 
-use super::{
-    AT_ONCE, LiveMachine, Locked, Owed, PageOwner, Purpose, Region, SKIPPED_AT_ONCE, Space, Writable,
-    pages_of,
-};
+use super::{AT_ONCE, LiveMachine, Locked, Owed, PageOwner, Purpose, Region, Space, Writable, pages_of};
 use crate::error::Error;
 use crate::machine::writes::Begun;
 
@@ -90,8 +87,7 @@ impl LiveMachine {
         let mut page = pages.start;
         while page < pages.end {
             let mut locked = self.drain(self.lock()?)?;
-            let used =
-                locked.engine.skip_empty(owner, object, page..pages.end.min(page + SKIPPED_AT_ONCE))?;
+            let used = locked.skip_unused(region.number, page..pages.end)?;
             if used > page {
                 page = used;
                 continue;
